@@ -158,7 +158,7 @@ pub enum Command {
     ///
     /// Each line is one of a plan's list. A task may be repeated, or run twice at the same time: its result has the same
     /// bytes and is stored once. A task of rows waits for all tasks of other kinds, and runs them itself if no result is added
-    /// for 30 s. Prints a line for each task.
+    /// for some time, 30 s or more. Prints a line for each task.
     #[command(after_long_help = WORK_EXAMPLES)]
     Work(WorkArguments),
     /// Make the dataset from the results of all tasks of a plan

@@ -35,8 +35,12 @@ pub struct WorkOptions {
     pub patience: Duration,
 }
 
-/// Time between two looks at the results of other programs, for each thousand tasks of a kind.
-const LOOK_EVERY: Duration = Duration::from_millis(250);
+/// Time between two looks at the results of other programs, for each task of a kind: as many programs may look as often.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+/// Its bounds.
+const LOOKS_EVERY: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(10)];
+/// Others wait so many times longer before they run a task that is already being repeated.
+const PATIENCE_MAX: u32 = 4;
 
 /// Runs the tasks of these lines one after the other. Prints a line for each whose result is in the run.
 pub fn work(
@@ -84,29 +88,30 @@ fn run(planned: &Planned, task: Task, options: &WorkOptions) -> Result<&'static 
 }
 
 /// Waits for the results that a task of rows needs. If none is added for some time, the programs of their tasks may have failed,
-/// or wait for this one to end: then it runs these tasks.
+/// or may start only when this one ends: then it runs these tasks, beginning with other ones than others that wait.
 fn wait_for_others(planned: &Planned, number: u32, options: &WorkOptions) -> Result<()> {
     let needed = || {
         let mut unfinished = planned.unfinished()?;
         unfinished.retain(|task| !matches!(task, Task::Rows(_)));
         Ok::<_, Failed>(unfinished)
     };
-    let look_every = LOOK_EVERY * planned.plan.tasks.div_ceil(1000);
+    let look_every = (LOOK_EVERY * planned.plan.tasks).clamp(LOOKS_EVERY[0], LOOKS_EVERY[1]);
     let (mut waited, mut missing) = (Instant::now(), needed()?);
     while !missing.is_empty() {
         let n_before = missing.len();
-        if waited.elapsed() < options.patience {
+        let n_ahead = number / u32::try_from(n_before).unwrap_or(u32::MAX);
+        let own = if waited.elapsed() < options.patience * (1 + n_ahead).min(PATIENCE_MAX) {
             thread::sleep(look_every.min(options.patience));
             // Hadoop ends tasks that report nothing.
             planned.store().progress().advance(1);
-            missing = needed()?;
-            if missing.len() < n_before {
-                waited = Instant::now();
-            }
+            0
         } else {
-            // Others that wait begin with other tasks.
             run(planned, missing[number as usize % n_before], options)?;
-            missing = needed()?;
+            1
+        };
+        missing = needed()?;
+        if missing.len() + own < n_before {
+            waited = Instant::now();
         }
     }
     Ok(())

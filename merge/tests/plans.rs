@@ -15,6 +15,7 @@ use merge::plan::{PlanOptions, Planned};
 use merge::tasks::{WorkOptions, work};
 use merge::{AssembleOptions, Counted, Options, Outcome, Sources, assemble};
 use program::location::Location;
+use program::threads::spawn;
 use store::{S3Options, Store};
 
 use crate::run::{text, texts, write_run};
@@ -195,8 +196,9 @@ fn a_task_of_rows_waits_for_other_programs() {
     let planned = plan(&run, "merge", 2, &Inputs::default()).unwrap();
     let patient = WorkOptions { patience: Duration::from_secs(3600), ..work_options(1) };
     let rows = thread::scope(|scope| {
-        let rows = scope.spawn(|| work(&planned, "rows 00001".as_bytes(), Vec::new(), &patient));
-        run_tasks(&planned, &FIRST).unwrap();
+        let rows = spawn(scope, || work(&planned, "rows 00001".as_bytes(), Vec::new(), &patient));
+        let printed = run_tasks(&planned, &FIRST).unwrap();
+        assert!(!printed.contains("already"), "{printed}");
         rows.join().unwrap()
     });
     rows.unwrap();

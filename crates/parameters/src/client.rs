@@ -6,6 +6,7 @@ mod ranks;
 mod remote;
 mod waiting;
 
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -68,6 +69,8 @@ pub struct Client {
     joined: Option<Joined>,
     /// Floats per row of each table.
     dims: Vec<usize>,
+    /// Identifies this client in pushes with a place. A random number, not 0.
+    process: u64,
 }
 
 /// The place at which a worker continues.
@@ -125,7 +128,8 @@ impl Client {
         })?;
         let stop = Arc::clone(&options.stop);
         let (wire, ended) = (options.wire, Arc::default());
-        Ok(Self { runtime, servers, wire, stop, ended, joined: None, dims: Vec::new() })
+        let process = RandomState::new().build_hasher().finish().max(1);
+        Ok(Self { runtime, servers, wire, stop, ended, joined: None, dims: Vec::new(), process })
     }
 
     /// Creates a table on all servers, or checks that an existing one is the same. Returns its number.

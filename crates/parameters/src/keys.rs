@@ -1,9 +1,9 @@
 //! Keys with rows. Workers count keys with their pushes; a key that was counted often enough gets the next row, on the first
 //! server. Nothing here knows what keys are; those of word vectors are words.
 //!
-//! Keys without a row are counted as long as they are not rarer than one in as many counts as the table has rows ("lossy
-//! counting", Manku and Motwani 2002, "Approximate frequency counts over data streams"). When all rows are used, further keys
-//! get none.
+//! Counts of keys without a row are kept for as many keys as the table has rows. With more, each count is reduced by one, so that a
+//! key that is rarer than one in as many counts may be forgotten (Misra and Gries 1982, "Finding repeated elements"). When all
+//! rows are used, further keys get none.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::messages::LineCounts;
+
 /// Larger stalenesses are counted together, under this one.
 const STALENESS_MAX: u64 = 1024;
 
@@ -98,9 +100,9 @@ pub struct WorkerStatistics {
     pub removed: bool,
     /// Seconds since its last request; `None` if there was none since the start.
     pub silent_s: Option<f64>,
-    /// Its place in its input, if that is JSON.
+    /// The lines before the place of its last push that had one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub place: Option<serde_json::Value>,
+    pub lines: Option<LineCounts>,
 }
 
 /// Keys with rows.

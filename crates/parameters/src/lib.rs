@@ -50,7 +50,7 @@ pub use client::{
 pub use error::{Error, Result};
 pub use keys::KEY_BYTES_MAX;
 pub use ledger::{KeyStatistics, Ledger, SinceStart, Statistics, TableStatistics, WorkerStatistics};
-pub use messages::Ending;
+pub use messages::{Ending, LineCounts};
 pub use security::{TlsFiles, Token};
 #[doc(hidden)]
 pub use server::fuzzing;
@@ -62,6 +62,8 @@ pub use values::Wire;
 
 /// Maximum bytes of a message.
 const MESSAGE_BYTES_MAX: usize = 8 << 20;
+/// Maximum bytes of a worker's place.
+const PLACE_BYTES_MAX: usize = 6 << 20;
 /// Bytes of rows and values that the client puts into a message, below the maximum.
 const PART_BYTES: usize = 4 << 20;
 /// Time for which a server lets a pull wait before it asks the client to ask again.

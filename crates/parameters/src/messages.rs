@@ -5,6 +5,7 @@
 
 use bytes::Bytes;
 use prost::Message;
+use serde::{Deserialize, Serialize};
 
 /// Creates a table, or compares an existing one of this name.
 #[derive(Clone, PartialEq, Message)]
@@ -42,6 +43,20 @@ pub struct CreateRequest {
     /// Count from which on a key has a row; 0: rows have no keys.
     #[prost(uint64, tag = "11")]
     pub min_count: u64,
+}
+
+/// The lines of a worker's input before a place.
+#[derive(Clone, Copy, PartialEq, Eq, Message, Serialize, Deserialize)]
+pub struct LineCounts {
+    /// Lines that were trained on.
+    #[prost(uint64, tag = "1")]
+    pub trained: u64,
+    /// Lines that were skipped.
+    #[prost(uint64, tag = "2")]
+    pub skipped: u64,
+    /// Lines that a killed process had read.
+    #[prost(uint64, tag = "3")]
+    pub lost: u64,
 }
 
 /// A key and a count of it.
@@ -234,6 +249,12 @@ pub struct PushRequest {
     /// The place of the worker in its input after the step, on the first server.
     #[prost(bytes = "vec", tag = "8")]
     pub place: Vec<u8>,
+    /// The lines before this place.
+    #[prost(message, optional, tag = "9")]
+    pub lines: Option<LineCounts>,
+    /// With a place: identifies the process, whose steps no other process repeats.
+    #[prost(uint64, tag = "10")]
+    pub process: u64,
 }
 
 /// The updates are durable.

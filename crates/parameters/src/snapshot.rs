@@ -26,6 +26,7 @@ pub(crate) const PREFIX: &str = "snapshot-";
 const STATE: &str = "state.json";
 const HELD: &str = "held.bin";
 const KEYS: &str = "keys.bin";
+const PLACES: &str = "places.bin";
 const STATE_BYTES_MAX: u64 = 1 << 28;
 const HELD_BYTES_MAX: u64 = 1 << 40;
 const KEYS_BYTES_MAX: u64 = 1 << 40;
@@ -63,6 +64,7 @@ impl Snapshot {
         out.put(HELD, |output| output.write_all(&self.state.held_bytes()))?;
         if has_keys(&self.state.specs) {
             out.put(KEYS, |output| output.write_all(&self.keys))?;
+            out.put(PLACES, |output| output.write_all(&self.state.place_bytes()))?;
         }
         let content = Content { settings: self.settings, state: self.state, files: out.files().clone() };
         let json = serde_json::to_vec(&content).map_err(Failed::defect)?;
@@ -120,6 +122,9 @@ pub(crate) fn recover(
     if has_keys(&state.specs) {
         let bytes = sums.content(KEYS, KEYS_BYTES_MAX)?;
         keys.restore(&bytes).ok_or_else(|| damaged(&path.join(KEYS), "another content".to_owned()))?;
+        let places = sums.content(PLACES, KEYS_BYTES_MAX)?;
+        let restored = state.restore_places(places);
+        restored.ok_or_else(|| damaged(&path.join(PLACES), "another content".to_owned()))?;
     }
     Ok(Some(LoadedSnapshot { state, tables, keys, number }))
 }

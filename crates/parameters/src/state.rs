@@ -7,7 +7,7 @@ use prost::Message;
 use serde::{Deserialize, Serialize};
 
 use crate::ledger::Ledger;
-use crate::messages::{PushRequest, RowUpdates};
+use crate::messages::{LineCounts, PushRequest, RowUpdates};
 use crate::refusal::Refusal;
 use crate::spec::Spec;
 
@@ -30,9 +30,20 @@ pub(crate) struct Worker {
     /// Completed steps of a worker that has left.
     #[serde(default)]
     n_done: u64,
-    /// Its place in its input, opaque bytes of the worker.
     #[serde(default)]
+    pub(crate) committed: Committed,
+}
+
+/// What the last push with a place has stored of a worker.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Committed {
+    /// The place in its input, opaque bytes of the worker.
+    #[serde(skip)]
     pub(crate) place: Vec<u8>,
+    /// The lines before it.
+    pub(crate) lines: Option<LineCounts>,
+    /// The process that pushed it.
+    process: u64,
 }
 
 /// The durable state of a server, without the values of tables.
@@ -129,9 +140,17 @@ impl State {
     pub(crate) fn judge(&self, push: &PushRequest) -> Result<Verdict, Refusal> {
         let &PushRequest { worker: number, step, part, read_at, .. } = push;
         let worker = self.worker(number)?;
+        let n_done = if worker.clock == LEFT { worker.n_done } else { worker.clock };
+        // The lines of a step of a stream depend on when they come.
+        if step < n_done && push.process != 0 && push.process != worker.committed.process {
+            return Err(Refusal::conflict(format!(
+                "step {step} of worker {number}, which another process of this worker has completed; end that one, and start \
+                 this one again"
+            )));
+        }
         if worker.clock == LEFT {
             // Two processes of one worker push the same steps, and one of them may leave before the other has ended.
-            if step < worker.n_done {
+            if step < n_done {
                 return Ok(Verdict::Repeated);
             }
             return Err(Refusal::conflict(format!(
@@ -178,11 +197,12 @@ impl State {
         worker.n_parts += 1;
         worker.n_bytes += memory;
         if !push.place.is_empty() {
-            worker.place = std::mem::take(&mut push.place);
+            let place = std::mem::take(&mut push.place);
+            worker.committed = Committed { place, lines: push.lines, process: push.process };
         }
         if push.is_last {
-            let place = std::mem::take(&mut worker.place);
-            *worker = Worker { clock: worker.clock + 1, place, ..Worker::default() };
+            let committed = std::mem::take(&mut worker.committed);
+            *worker = Worker { clock: worker.clock + 1, committed, ..Worker::default() };
         }
         if self.staleness == Some(0) {
             self.held.push(push);
@@ -195,8 +215,8 @@ impl State {
     /// Ends a worker. Returns the pushes that are to be applied now.
     pub(crate) fn leave(&mut self, worker: u32, is_removed: bool) -> Vec<PushRequest> {
         if let Some(worker) = self.workers.get_mut(worker as usize) {
-            let (n_done, place) = (worker.clock, std::mem::take(&mut worker.place));
-            *worker = Worker { clock: LEFT, is_removed, n_done, place, ..Worker::default() };
+            let (n_done, committed) = (worker.clock, std::mem::take(&mut worker.committed));
+            *worker = Worker { clock: LEFT, is_removed, n_done, committed, ..Worker::default() };
         }
         self.complete()
     }
@@ -214,27 +234,51 @@ impl State {
         ready
     }
 
-    /// The held pushes as bytes, each after its length.
+    /// The held pushes as bytes.
     pub(crate) fn held_bytes(&self) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        for push in &self.held {
-            let push = push.encode_to_vec();
-            bytes.extend((push.len() as u32).to_le_bytes());
-            bytes.extend(push);
-        }
-        bytes
+        framed(self.held.iter().map(PushRequest::encode_to_vec))
     }
 
     /// Reads the held pushes; `None` if the bytes are malformed.
     pub(crate) fn restore_held(&mut self, bytes: Vec<u8>) -> Option<()> {
-        let mut bytes = Bytes::from(bytes);
-        while !bytes.is_empty() {
-            let length = bytes.split_to_checked(4)?;
-            let length = u32::from_le_bytes(length[..].try_into().ok()?) as usize;
-            self.held.push(PushRequest::decode(bytes.split_to_checked(length)?).ok()?);
+        for push in unframed(bytes)? {
+            self.held.push(PushRequest::decode(push).ok()?);
         }
         Some(())
     }
+
+    /// The places of all workers as bytes.
+    pub(crate) fn place_bytes(&self) -> Vec<u8> {
+        framed(self.workers.iter().map(|worker| &worker.committed.place))
+    }
+
+    /// Reads the places; `None` if the bytes are malformed.
+    pub(crate) fn restore_places(&mut self, bytes: Vec<u8>) -> Option<()> {
+        let places = unframed(bytes).filter(|places| places.len() == self.workers.len())?;
+        self.workers.iter_mut().zip(places).for_each(|(worker, place)| worker.committed.place = place.into());
+        Some(())
+    }
+}
+
+/// Each item after its length.
+fn framed(items: impl Iterator<Item = impl AsRef<[u8]>>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for item in items {
+        bytes.extend((item.as_ref().len() as u32).to_le_bytes());
+        bytes.extend(item.as_ref());
+    }
+    bytes
+}
+
+/// The items; `None` if the bytes are malformed.
+fn unframed(bytes: Vec<u8>) -> Option<Vec<Bytes>> {
+    let (mut bytes, mut items) = (Bytes::from(bytes), Vec::new());
+    while !bytes.is_empty() {
+        let length = bytes.split_to_checked(4)?;
+        let length = u32::from_le_bytes(length[..].try_into().ok()?) as usize;
+        items.push(bytes.split_to_checked(length)?);
+    }
+    Some(items)
 }
 
 trait SplitChecked: Sized {
@@ -316,8 +360,36 @@ mod tests {
         let last = PushRequest { place: b"behind".to_vec(), ..push(0, 0, 1, true, 0) };
         assert_eq!(accept(&mut state, last.clone()), [(0, 0, 1)]);
         assert_eq!(state.judge(&last), Ok(Verdict::Repeated));
-        assert_eq!((state.workers[0].clock, &state.workers[0].place[..]), (1, &b"behind"[..]));
+        assert_eq!((state.workers[0].clock, &state.workers[0].committed.place[..]), (1, &b"behind"[..]));
         assert_eq!(accept(&mut state, push(0, 1, 0, true, 0)), [(0, 1, 0)]);
+    }
+
+    #[test]
+    fn a_step_with_a_place_is_repeated_only_by_its_process() {
+        let mut state = State::new(1, Some(1));
+        let of = |process, step| PushRequest {
+            place: b"behind".to_vec(),
+            process,
+            ..push(0, step, 0, true, step)
+        };
+        accept(&mut state, of(1, 0));
+        assert_eq!(state.judge(&of(1, 0)), Ok(Verdict::Repeated));
+        let refused = state.judge(&of(2, 0)).unwrap_err();
+        assert!(
+            format!("{refused:?}").contains("another process of this worker has completed"),
+            "{refused:?}"
+        );
+        // It starts again behind that step.
+        accept(&mut state, of(2, 1));
+        assert!(state.judge(&of(1, 1)).is_err());
+        let places = state.place_bytes();
+        state.workers[0].committed.place.clear();
+        state.restore_places(places.clone()).unwrap();
+        assert_eq!((state.place_bytes(), &state.workers[0].committed.place[..]), (places, &b"behind"[..]));
+        assert!(state.restore_places(Vec::new()).is_none() && state.restore_places(vec![9]).is_none());
+        state.leave(0, false);
+        assert_eq!(state.judge(&of(2, 1)), Ok(Verdict::Repeated));
+        assert!(state.judge(&of(1, 1)).is_err());
     }
 
     #[test]

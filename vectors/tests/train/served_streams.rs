@@ -69,7 +69,7 @@ fn two_streams_train_one_set_of_vectors() {
         let statistics = servers.into_iter().map(Server::ended).next().unwrap();
         assert_eq!(statistics["keys"]["counted"], Value::from(200_000));
         for worker in 0..2 {
-            assert_eq!(statistics["workers"][worker]["place"]["n_trained"], Value::from(10_000));
+            assert_eq!(statistics["workers"][worker]["lines"]["trained"], Value::from(10_000));
         }
     }
 }

@@ -11,7 +11,7 @@ use super::remote::{Remote, RpcClient, repeat};
 use crate::PART_BYTES;
 use crate::error::Result;
 use crate::keys;
-use crate::messages::{self, PushRequest};
+use crate::messages::{self, LineCounts, PushRequest};
 use crate::state::bytes_of;
 use crate::values::{Wire, to_bytes};
 
@@ -33,6 +33,8 @@ pub struct Commit {
     pub counts: Vec<(Vec<u8>, u64)>,
     /// The place of the worker in its input after the step, which [`Client::join`] returns; empty: as before.
     pub place: Vec<u8>,
+    /// The lines before this place.
+    pub lines: LineCounts,
 }
 
 /// Updates that are being sent.
@@ -87,7 +89,7 @@ impl Client {
     ) -> Result<Pushing> {
         let worker = self.worker()?;
         let is_commit = commit != Commit::default();
-        let Commit { counts, place } = commit;
+        let Commit { counts, place, lines } = commit;
         let (mut counts, mut place) = (Bytes::from(keys::to_bytes(&counts)), place);
         let mut pushing = Vec::new();
         let mut first = None;
@@ -115,6 +117,7 @@ impl Client {
             let server = Arc::clone(server);
             if let (true, Some(last)) = (is_first, requests.last_mut()) {
                 (last.counts, last.place) = (std::mem::take(&mut counts), std::mem::take(&mut place));
+                (last.lines, last.process) = (Some(lines), self.process);
                 first = Some((server, requests));
             } else {
                 pushing.push(self.runtime.spawn(async move { server.push(requests).await }));

@@ -20,7 +20,7 @@ use crate::refusal::Refusal;
 use crate::service::parameters_server::Parameters;
 use crate::spec::Spec;
 use crate::state::{LEFT, Slowest, TABLES_MAX, Worker};
-use crate::{MESSAGE_BYTES_MAX, WAIT};
+use crate::{MESSAGE_BYTES_MAX, PLACE_BYTES_MAX, WAIT};
 
 /// Steps by which a worker reads ahead of its own pushes: the next step, while the last two are sent.
 const AHEAD_MAX: u64 = 2;
@@ -89,6 +89,12 @@ impl Calls {
     fn check(&self, push: &PushRequest) -> Result<(), Refusal> {
         check_lengths("updates", push.updates.iter().map(|update| &update.rows))?;
         keys::check(&push.counts)?;
+        if push.place.len() > PLACE_BYTES_MAX {
+            return Err(Refusal::invalid(format!(
+                "a place of {} bytes, expected at most {PLACE_BYTES_MAX}; follow fewer files",
+                push.place.len()
+            )));
+        }
         push.updates.iter().try_for_each(|update| self.shared.table(update.table)?.check(update))
     }
 }
@@ -139,7 +145,8 @@ impl Parameters for Calls {
         let joined = self.shared.ask(|answer| Request::Join(worker, n_workers, answer)).await?;
         self.shared.hear(worker);
         self.shared.reached(worker, Stage::Joined);
-        let Worker { clock: step, is_removed, place, .. } = joined;
+        let Worker { clock: step, is_removed, committed, .. } = joined;
+        let place = committed.place;
         Ok(Response::new(JoinReply { step, staleness: self.staleness, is_removed, place }))
     }
 

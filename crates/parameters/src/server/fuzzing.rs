@@ -66,8 +66,9 @@ impl Served {
         };
         for push in self.state.accept(push, staleness) {
             let table = Arc::clone(&self.table);
-            apply(&mut self.state, &mut self.keys, &push, |_| Ok(Arc::clone(&table)))
+            apply(&mut self.state, &push, |_| Ok(Arc::clone(&table)))
                 .expect("a checked update can be applied");
+            self.keys.count(&push.counts);
         }
         true
     }

@@ -334,8 +334,10 @@ impl Writer {
                     shared.tables.write().unwrap_or_else(PoisonError::into_inner).push(Arc::new(table));
                 }
                 Effect::Push(push) => {
-                    let mut keys = shared.keys.write().unwrap_or_else(PoisonError::into_inner);
-                    apply(&mut self.state, &mut keys, &push, |table| shared.table(table))?;
+                    apply(&mut self.state, &push, |table| shared.table(table))?;
+                    if !push.counts.is_empty() {
+                        shared.keys.write().unwrap_or_else(PoisonError::into_inner).count(&push.counts);
+                    }
                 }
             }
         }
@@ -422,7 +424,7 @@ impl Writer {
             steps: (worker.clock != LEFT).then_some(worker.clock),
             removed: worker.is_removed,
             silent_s: heard.map(|heard| heard.elapsed().as_secs_f64()),
-            place: serde_json::from_slice(&worker.place).ok(),
+            lines: worker.committed.lines,
         });
         let table =
             |spec: &Spec| TableStatistics { name: spec.name.clone(), rows: spec.n_rows, dim: spec.dim };
@@ -450,7 +452,6 @@ impl Writer {
 /// Applies a push that was accepted. Each update has a version, so that recovery can tell which ones a snapshot contains.
 pub(super) fn apply(
     state: &mut State,
-    keys: &mut Keys,
     push: &PushRequest,
     table: impl Fn(u32) -> std::result::Result<Arc<Table>, Refusal>,
 ) -> Result<()> {
@@ -459,7 +460,6 @@ pub(super) fn apply(
         let applied = table(update.table).and_then(|table| table.apply(update, state.n_updates, push.step));
         applied.map_err(|_| Failed::defect("an update that was checked cannot be applied"))?;
     }
-    keys.count(&push.counts);
     Ok(())
 }
 
@@ -493,7 +493,8 @@ pub(crate) fn repeat(
     for push in ready {
         let of =
             |number: u32| tables.get(number as usize).cloned().ok_or_else(|| Refusal::invalid("no table"));
-        apply(state, keys, &push, of)?;
+        apply(state, &push, of)?;
+        keys.count(&push.counts);
     }
     Ok(())
 }

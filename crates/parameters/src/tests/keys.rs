@@ -4,7 +4,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::{DIM, address, all_rows, client, ones, options, spec, start_again};
-use crate::{Client, Commit, Joined, Server, ServerOptions, Spec};
+use crate::{Client, Commit, Joined, LineCounts, Server, ServerOptions, Spec};
 
 fn joined(servers: &[String], worker: u32, n_workers: u32) -> (Client, Joined) {
     let mut client = client(servers);
@@ -15,7 +15,8 @@ fn joined(servers: &[String], worker: u32, n_workers: u32) -> (Client, Joined) {
 
 fn commit(counts: &[(&str, u64)], place: &str) -> Commit {
     let of = |&(key, n): &(&str, u64)| (key.as_bytes().to_vec(), n);
-    Commit { counts: counts.iter().map(of).collect(), place: place.into() }
+    let lines = LineCounts { trained: place.len() as u64, ..LineCounts::default() };
+    Commit { counts: counts.iter().map(of).collect(), place: place.into(), lines }
 }
 
 /// Adds 1 to row 7.
@@ -47,6 +48,8 @@ fn counts_and_the_place_of_a_push_are_applied_once_and_survive_restarts() {
         server = start_again(&options).unwrap();
         let (worker, found) = joined(&[address(&server)], 0, 1);
         assert_eq!((found.step, &found.place[..]), (step, place.as_bytes()));
+        let lines = worker.statistics().unwrap()[0].workers[0].lines.unwrap();
+        assert_eq!(lines, LineCounts { trained: place.len() as u64, skipped: 0, lost: 0 });
         assert_eq!(worker.keys(0, None).unwrap().n_keys, n_keys);
         if let Some(counts) = counts.get(at) {
             let place = expected[at + 1].1;

@@ -15,7 +15,7 @@ use embeddings::skipgram::{
     Decay, Distribution, Done, Sentences, SkipGramTraining, Vocabulary, Work, number, rebuilt_after,
 };
 use launch::interrupt::{Interrupts, Requested};
-use parameters::{Client, Commit, KEY_BYTES_MAX, KeyRange, LEFT, Moment, Pulled, Spec, Wire};
+use parameters::{Client, Commit, KEY_BYTES_MAX, KeyRange, LEFT, LineCounts, Moment, Pulled, Spec, Wire};
 use program::exit::{Exit, Failed};
 use reading::{Passed, SequenceOptions};
 use report::whole;
@@ -138,10 +138,7 @@ pub(super) fn train(arguments: &Train) -> Result<()> {
         return out::finish_again(&out, arguments);
     }
     out::begin_served(&out, arguments, &recipe)?;
-    let reached: StreamCheckpoint = match &joined.place[..] {
-        [] => StreamCheckpoint::default(),
-        place => serde_json::from_slice(place).map_err(|error| Error::internal(&error))?,
-    };
+    let reached = reached_at(&joined.place)?;
     if joined.step > 0 && joined.step != LEFT {
         tell(&format!("continuing after step {}", whole(joined.step)));
     }
@@ -198,6 +195,10 @@ impl Words {
     fn read(&mut self, client: &Client, training: &SkipGramTraining, mut steps: Option<u64>) -> Result<()> {
         loop {
             let range = client.keys(self.vocabulary.n_words() as u64, steps.take())?;
+            if range.n_keys < self.vocabulary.n_words() as u64 {
+                let message = "the first server has fewer words than before, because it has lost pushes; start this worker again";
+                return Err(Failed::new(Exit::TryAgain, message.to_owned()).into());
+            }
             for (word, _) in &range.keys {
                 self.vocabulary.count(word);
             }
@@ -226,6 +227,26 @@ impl Words {
         self.distribution = Arc::new(training.distribution(&self.vocabulary));
         Ok(())
     }
+}
+
+/// A place for the first server: the length of its JSON without `rest`, this JSON, and `rest`, of which JSON would be four times as
+/// long.
+fn place_bytes(reached: &StreamCheckpoint) -> Result<Vec<u8>> {
+    let mut reached = reached.clone();
+    let rest = std::mem::take(&mut reached.place.rest);
+    let json = serde_json::to_vec(&reached).map_err(|error| Error::internal(&error))?;
+    Ok([&(json.len() as u32).to_le_bytes()[..], &json, &rest].concat())
+}
+
+/// The place that the first server has.
+fn reached_at(place: &[u8]) -> Result<StreamCheckpoint> {
+    let Some((length, place)) = place.split_first_chunk() else { return Ok(StreamCheckpoint::default()) };
+    let length = u32::from_le_bytes(*length) as usize;
+    let (json, rest) = place.split_at_checked(length).ok_or_else(|| Error::internal(&"a cut place"))?;
+    let mut reached: StreamCheckpoint =
+        serde_json::from_slice(json).map_err(|error| Error::internal(&error))?;
+    reached.place.rest = rest.to_vec();
+    Ok(reached)
 }
 
 /// The words of cleaned lines with their counts. Longer ones than servers count are left out.
@@ -275,7 +296,10 @@ impl LinesWorker<'_> {
                 Block::None => {}
                 Block::End => {
                     is_ended = true;
-                    self.reached.is_end |= !is_late;
+                    if !is_late {
+                        self.reached.is_end = true;
+                        self.reached.n_skipped = self.counters.n_skipped.load(Relaxed);
+                    }
                     self.exchange(&[])?;
                     if stopping_since.is_some() {
                         let step = self.step;
@@ -362,8 +386,12 @@ impl LinesWorker<'_> {
         let mut updates = updates(rows, pushed);
         add(&mut updates, &mut self.leftovers);
         check_finite(&updates, self.step + 1)?;
-        let place = serde_json::to_vec(&self.reached).map_err(|error| Error::internal(&error))?;
-        let commit = Commit { counts: counts_of(lines), place };
+        let StreamCheckpoint { n_trained: trained, n_skipped: skipped, n_lost: lost, .. } = self.reached;
+        let commit = Commit {
+            counts: counts_of(lines),
+            place: place_bytes(&self.reached)?,
+            lines: LineCounts { trained, skipped, lost },
+        };
         client.pushed(client.push_and_commit(self.step, &read_at, &mut updates, commit)?)?;
         if self.arguments.served.wire != Wire::F32 {
             keep(updates, &mut self.leftovers);
