@@ -4,6 +4,7 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command};
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -72,6 +73,36 @@ fn two_streams_train_one_set_of_vectors() {
             assert_eq!(statistics["workers"][worker]["lines"]["trained"], Value::from(10_000));
         }
     }
+}
+
+#[test]
+fn a_second_process_of_a_worker_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(&folder.path().join("server"), &["--workers", "1", "--json"]);
+    let lines = sentences(1000, 1);
+    let mut both = ["one", "other"].map(|name| {
+        let out = folder.path().join(name);
+        piped(worker(Path::new("-"), &out, &server.address, "0/1", &["--words-max", "1000"]))
+    });
+    let began = Instant::now();
+    let at = loop {
+        for (_, input) in &mut both {
+            // The one that has ended reads no more.
+            let _ = input.write_all(lines.as_bytes());
+        }
+        if let Some(at) = both.iter_mut().position(|(process, _)| process.try_wait().unwrap().is_some()) {
+            break at;
+        }
+        assert!(began.elapsed() < Duration::from_secs(300), "none has ended");
+    };
+    let [one, other] = both;
+    let ((refused, input), (left, left_input)) = if at == 0 { (one, other) } else { (other, one) };
+    drop(input);
+    let (_, told) = ended(refused, 78);
+    assert!(told.contains("another process of this worker has completed"), "{told}");
+    drop(left_input);
+    let summary = ended(left, 0).0;
+    assert_eq!(counted(&server), 10 * numbers(&summary, ["lines"])[0]);
 }
 
 #[test]

@@ -496,3 +496,20 @@ impl LinesWorker<'_> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_with_the_longest_line_fits_into_a_push() {
+        let mut reached = StreamCheckpoint { n_trained: 7, ..StreamCheckpoint::default() };
+        reached.place.rest = vec![b'x'; (4 << 20) + 5];
+        let bytes = place_bytes(&reached).unwrap();
+        assert!(bytes.len() < 5 << 20, "{} bytes", bytes.len());
+        let found = reached_at(&bytes).unwrap();
+        assert!(found.n_trained == 7 && found.place == reached.place);
+        assert!(reached_at(&[]).unwrap().place.rest.is_empty());
+        assert!(reached_at(&bytes[..20]).is_err());
+    }
+}
