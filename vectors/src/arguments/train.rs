@@ -322,7 +322,7 @@ pub struct Async {
     /// The servers in the order of their --shard. Each worker reads the whole input, and trains on its share of the sentences;
     /// from standard input and with --follow, on all lines of its own input.
     /// Worker 0 writes the training folder. A worker that was stopped or killed continues with the next step if its command is
-    /// repeated, that of worker 0 with --resume.
+    /// repeated with --resume; workers of files other than worker 0 need no --resume.
     #[arg(
         long = "async",
         value_name = "HOST:PORT,...",
