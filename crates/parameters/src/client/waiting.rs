@@ -38,7 +38,7 @@ impl Client {
                 }
                 if self.stop.load(Relaxed) {
                     let message = "interrupted while it waited for a parameter server or another worker; repeat the command, \
-                                   that of worker 0 with --resume";
+                                   with --resume for worker 0 and for a stream";
                     return Err(Error::failed(Exit::TryAgain, message));
                 }
                 if shown.elapsed() >= SIGN_EVERY {
