@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tests::command::ended as ended_command;
+use tests::seeds::{each_seed, seeds};
 
 use super::served::Server;
 use super::served::killed::client;
@@ -134,48 +135,61 @@ fn an_idle_source_stops_nobody_and_the_model_is_written_meanwhile() {
 
 #[test]
 fn each_line_is_counted_once_after_kills_of_workers_and_the_server() {
-    let folder = tempfile::tempdir().unwrap();
-    let flags = [&SERVER[..], &["--snapshot-every", "0.2"]].concat();
-    let mut server = Server::start(&folder.path().join("server"), &flags);
-    let address = server.address.clone();
-    let start_again = |place: usize| {
-        let out = folder.path().join(format!("out{place}"));
-        let place = format!("{place}/2");
-        piped(worker(Path::new("-"), &out, &address, &place, &["--words-max", "1000", "--resume"]))
-    };
-    let mut workers = [start_again(0), start_again(1)];
-    let mut n_lines = [0, 0];
-    for (round, signal) in (0..).zip([Signal::KILL, Signal::TERM, Signal::KILL, Signal::KILL]) {
-        for (at, (_, input)) in workers.iter_mut().enumerate() {
-            input.write_all(sentences(700, round).as_bytes()).unwrap();
-            until_taken(input);
-            n_lines[at] += 700;
+    each_seed(&seeds(2, 20), |seed| {
+        let folder = tempfile::tempdir().unwrap();
+        let flags = [&SERVER[..], &["--snapshot-every", "0.2"]].concat();
+        let mut server = Server::start(&folder.path().join("server"), &flags);
+        let address = server.address.clone();
+        let start_again = |place: usize| {
+            let out = folder.path().join(format!("out{place}"));
+            let place = format!("{place}/2");
+            piped(worker(Path::new("-"), &out, &address, &place, &["--words-max", "1000", "--resume"]))
+        };
+        let mut state = seed;
+        let mut draw = |below: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % below
+        };
+        let mut workers = [start_again(0), start_again(1)];
+        let mut n_lines = [0, 0];
+        for round in 0..4 {
+            for (at, (_, input)) in workers.iter_mut().enumerate() {
+                let n = 500 + draw(400) as usize;
+                input.write_all(sentences(n, seed + round).as_bytes()).unwrap();
+                until_taken(input);
+                n_lines[at] += n as u64;
+            }
+            if draw(2) == 0 {
+                server.kill_and_start_again();
+            }
+            let killed = draw(2) as usize;
+            let signal = [Signal::KILL, Signal::TERM][draw(2) as usize];
+            let process = &mut workers[killed].0;
+            kill_process(Pid::from_child(process), signal).unwrap();
+            let code = process.wait().unwrap().code();
+            assert_eq!(code, (signal == Signal::TERM).then_some(75));
+            workers[killed] = start_again(killed);
         }
-        if round == 2 {
-            server.kill_and_start_again();
+        let summaries = workers.map(|(process, input)| {
+            drop(input);
+            std::thread::spawn(|| ended(process, 0))
+        });
+        for (summary, n_lines) in summaries.into_iter().zip(n_lines) {
+            let (summary, told) = summary.join().unwrap();
+            assert_eq!(
+                numbers(&summary, ["lines", "skipped_lines", "lost_lines"]),
+                [n_lines, 0, 0],
+                "{told}"
+            );
         }
-        let killed = round as usize % 2;
-        let process = &mut workers[killed].0;
-        kill_process(Pid::from_child(process), signal).unwrap();
-        let code = process.wait().unwrap().code();
-        assert_eq!(code, (signal == Signal::TERM).then_some(75));
-        workers[killed] = start_again(killed);
-    }
-    let summaries = workers.map(|(process, input)| {
-        drop(input);
-        std::thread::spawn(|| ended(process, 0))
+        let statistics = server.ended();
+        assert_eq!(statistics["keys"]["counted"], Value::from(10 * n_lines.iter().sum::<u64>()));
+        assert_eq!(
+            (&statistics["keys"]["rows"], &statistics["balanced"]),
+            (&Value::from(22), &Value::from(true))
+        );
+        assert!(separation(&folder.path().join("out0")) > 0.2);
     });
-    for (summary, n_lines) in summaries.into_iter().zip(n_lines) {
-        let (summary, told) = summary.join().unwrap();
-        assert_eq!(numbers(&summary, ["lines", "skipped_lines", "lost_lines"]), [n_lines, 0, 0], "{told}");
-    }
-    let statistics = server.ended();
-    assert_eq!(statistics["keys"]["counted"], Value::from(10 * n_lines.iter().sum::<u64>()));
-    assert_eq!(
-        (&statistics["keys"]["rows"], &statistics["balanced"]),
-        (&Value::from(22), &Value::from(true))
-    );
-    assert!(separation(&folder.path().join("out0")) > 0.2);
 }
 
 #[test]
