@@ -97,8 +97,8 @@ fn a_plan_is_one_screen_with_the_price_at_its_top() {
     let done = run_in(folder(&[]).path(), &mut emr(), &["plan", "JOB.toml"]);
     assert!(done.status.success(), "{}", text(&done.stderr));
     let printed = text(&done.stdout);
-    let head = "price             about 0.47 USD: EC2 0.36, EMR 0.12; without storage, requests and transfer\n\
-                time              about 11.2 min: start 7.5 min, Hadoop job 2.6 min, merge 1.1 min\n";
+    let head = "price             about 0.46 USD: EC2 0.35, EMR 0.11; without storage, requests and transfer\n\
+                time              about 11.0 min: start 7.5 min, Hadoop job 2.6 min, merge 0.9 min\n";
     assert!(printed.starts_with(head), "{printed}");
     assert!(
         printed.contains("\nrun               s3://bucket/runs/reviews-1, id sentimill-9d82e807b723d02b\n")
