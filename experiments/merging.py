@@ -38,7 +38,6 @@ def run(machine: Machine) -> Result:
     digests = set()
     for _ in range(machine.rounds()):
         for way, merge in ways.items():
-            forget(shards, out)
             runs[way].append(merge())
             with out.open("rb") as file:
                 digests.add(hashlib.file_digest(file, "sha256").hexdigest())

@@ -39,7 +39,7 @@ pub struct WorkOptions {
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// Its bounds.
 const LOOKS_EVERY: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(10)];
-/// Others wait so many times longer before they run a task that is already being repeated.
+/// Maximum factor of the patience of a program that would begin with the same task as others.
 const PATIENCE_MAX: u32 = 4;
 
 /// Runs the tasks of these lines one after the other. Prints a line for each whose result is in the run.

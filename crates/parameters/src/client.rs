@@ -92,7 +92,7 @@ pub struct Joined {
 /// Keys with a row, by row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeyRange {
-    /// Keys with their counts, from the row that was asked for on. There may be more of them.
+    /// Keys with their counts, from the row that was asked for on.
     pub keys: Vec<(Bytes, u64)>,
     /// Number of all keys with a row.
     pub n_keys: u64,
@@ -205,12 +205,20 @@ impl Client {
     ///
     /// # Errors
     /// If it does not answer.
-    pub fn keys(&self, from: u64, steps: Option<u64>) -> Result<KeyRange> {
-        let ask = |mut calls: RpcClient| async move { calls.keys(KeysRequest { from, steps }).await };
-        let reply = self.wait(repeat(&self.servers[0], ask))?;
-        let KeysReply { keys, n_keys, n_counted, n_left_out, n_workers, most_steps } = reply;
-        let keys = keys.into_iter().map(|KeyCount { key, n }| (key, n)).collect();
-        Ok(KeyRange { keys, n_keys, n_counted, n_left_out, n_workers, most_steps })
+    pub fn keys(&self, row: u64, mut steps: Option<u64>) -> Result<KeyRange> {
+        let mut all = Vec::new();
+        loop {
+            let (from, steps) = (row + all.len() as u64, steps.take());
+            let ask = |mut calls: RpcClient| async move { calls.keys(KeysRequest { from, steps }).await };
+            let reply = self.wait(repeat(&self.servers[0], ask))?;
+            let KeysReply { keys, n_keys, n_counted, n_left_out, n_workers, most_steps } = reply;
+            let is_last = keys.is_empty();
+            all.extend(keys.into_iter().map(|KeyCount { key, n }| (key, n)));
+            // A reply has a part of many keys.
+            if is_last || row + all.len() as u64 >= n_keys {
+                return Ok(KeyRange { keys: all, n_keys, n_counted, n_left_out, n_workers, most_steps });
+            }
+        }
     }
 
     /// Ends the part of this worker. The others no longer wait for it.

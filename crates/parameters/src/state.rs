@@ -141,24 +141,24 @@ impl State {
         let &PushRequest { worker: number, step, part, read_at, .. } = push;
         let worker = self.worker(number)?;
         let n_done = if worker.clock == LEFT { worker.n_done } else { worker.clock };
-        // The lines of a step of a stream depend on when they come.
-        if step < n_done && push.process != 0 && push.process != worker.committed.process {
-            return Err(Refusal::conflict(format!(
-                "step {step} of worker {number}, which another process of this worker has completed; end that one, and start \
-                 this one again"
-            )));
+        if step < n_done {
+            // The lines of a step of a stream depend on when they come.
+            if push.process != 0 && push.process != worker.committed.process {
+                return Err(Refusal::conflict(format!(
+                    "step {step} of worker {number}, which another process of this worker has completed; end that one, and \
+                     start this one again"
+                )));
+            }
+            // Two processes of another worker push the same steps, and one of them may leave before the other has ended.
+            return Ok(Verdict::Repeated);
         }
         if worker.clock == LEFT {
-            // Two processes of one worker push the same steps, and one of them may leave before the other has ended.
-            if step < n_done {
-                return Ok(Verdict::Repeated);
-            }
             return Err(Refusal::conflict(format!(
                 "a push of worker {number}, which has left; another process has completed its steps"
             )));
         }
         let is_accepted = part < worker.n_parts;
-        if step < worker.clock || (step == worker.clock && is_accepted && !push.is_last) {
+        if step == worker.clock && is_accepted && !push.is_last {
             return Ok(Verdict::Repeated);
         }
         // A worker of a stream that was killed in a step may repeat it with fewer parts; the last one ends it.

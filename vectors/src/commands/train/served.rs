@@ -64,13 +64,18 @@ struct WorkerSummary {
     compared: Compared,
 }
 
+/// Checks the flags of a worker. Returns the recipe of the training and what its vectors are compared with.
+pub(super) fn checked(arguments: &Train) -> Result<(Value, Comparisons)> {
+    check(arguments)?;
+    let mut recipe = recipe(arguments, Processes::Several)?;
+    recipe["workers"] = arguments.served.worker.of.into();
+    Ok((recipe, Comparisons::read(arguments)?))
+}
+
 /// Trains as a worker. Worker 0 also writes the model.
 pub(super) fn train(arguments: &Train) -> Result<()> {
-    check(arguments)?;
+    let (recipe, comparisons) = checked(arguments)?;
     let worker = arguments.served.worker;
-    let mut recipe = recipe(arguments, Processes::Several)?;
-    recipe["workers"] = worker.of.into();
-    let comparisons = Comparisons::read(arguments)?;
     let out = (worker.number == 0).then(|| out::take(arguments)).transpose()?;
     let interrupts = Interrupts::listen().map_err(Error::Signals)?;
     let complete = match &out {

@@ -26,17 +26,16 @@ use training::tell::tell;
 use training::texts_out::TextsOut;
 use training::{Error, Result};
 
-use super::checks::check;
 use super::comparisons::{Compared, Comparisons};
 use super::input::no_words;
 use super::lines::Lines;
 use super::model::{Model, check_finite, check_vectors, reads, updates};
 use super::out;
 use super::progress::{Counts, Progress};
-use super::served::{check_removed, client, join, settings_content, tell_end, tell_removed};
-use super::settings::{Processes, recipe, skip_gram_settings};
+use super::served::{check_removed, checked, client, join, settings_content, tell_end, tell_removed};
+use super::settings::skip_gram_settings;
 use super::shares::{WORDS_MAX, words_per_step};
-use super::steps::{INTERVAL, Leftovers, ROWS_AT_ONCE, add, keep};
+use super::steps::{INTERVAL, Leftovers, add, keep, read_rows};
 use super::stream::{Counters, LAST_LINES_WITHIN, Read, StreamCheckpoint, options_of, read, tell_resumed};
 use crate::arguments::{Place, Train};
 
@@ -116,11 +115,8 @@ enum Block {
 
 /// Trains as a worker. Worker 0 also writes the model.
 pub(super) fn train(arguments: &Train) -> Result<()> {
-    check(arguments)?;
+    let (recipe, comparisons) = checked(arguments)?;
     let worker = arguments.served.worker;
-    let mut recipe = recipe(arguments, Processes::Several)?;
-    recipe["workers"] = worker.of.into();
-    let comparisons = Comparisons::read(arguments)?;
     let out = out::take(arguments)?;
     // Refuses a training with other settings.
     out.has_model(&recipe)?;
@@ -192,21 +188,17 @@ impl Words {
 
     /// Learns the words that have new rows and, when there are enough new tokens, the counts of all. With a number of steps, it
     /// waits a moment for a worker that has completed more.
-    fn read(&mut self, client: &Client, training: &SkipGramTraining, mut steps: Option<u64>) -> Result<()> {
-        loop {
-            let range = client.keys(self.vocabulary.n_words() as u64, steps.take())?;
-            if range.n_keys < self.vocabulary.n_words() as u64 {
-                let message = "the first server has fewer words than before, because it has lost pushes; start this worker again";
-                return Err(Failed::new(Exit::TryAgain, message.to_owned()).into());
-            }
-            for (word, _) in &range.keys {
-                self.vocabulary.count(word);
-            }
-            self.last = KeyRange { keys: Vec::new(), ..range };
-            if self.vocabulary.n_words() as u64 >= self.last.n_keys {
-                break;
-            }
+    fn read(&mut self, client: &Client, training: &SkipGramTraining, steps: Option<u64>) -> Result<()> {
+        let from = self.vocabulary.n_words() as u64;
+        let range = client.keys(from, steps)?;
+        if range.n_keys < from {
+            let message = "the first server has fewer words than before, because it has lost pushes; start this worker again";
+            return Err(Failed::new(Exit::TryAgain, message.to_owned()).into());
         }
+        for (word, _) in &range.keys {
+            self.vocabulary.count(word);
+        }
+        self.last = KeyRange { keys: Vec::new(), ..range };
         if self.last.n_counted >= self.rebuilt_at && self.vocabulary.n_words() > 0 {
             self.read_counts(client, training)?;
             self.rebuilt_at = rebuilt_after(self.last.n_counted);
@@ -216,14 +208,10 @@ impl Words {
 
     /// Reads the counts of all words.
     fn read_counts(&mut self, client: &Client, training: &SkipGramTraining) -> Result<()> {
-        let mut all = Vec::new();
-        while (all.len() as u64) < self.last.n_keys {
-            let range = client.keys(all.len() as u64, None)?;
-            all.extend(range.keys.iter().cloned());
-            self.last = KeyRange { keys: Vec::new(), ..range };
-        }
-        let words = all.iter().map(|(word, n)| (&word[..], *n));
-        self.vocabulary = Vocabulary::of(self.vocabulary.words_max(), words, self.last.n_counted, 0);
+        let range = client.keys(0, None)?;
+        let words = range.keys.iter().map(|(word, n)| (&word[..], *n));
+        self.vocabulary = Vocabulary::of(self.vocabulary.words_max(), words, range.n_counted, 0);
+        self.last = KeyRange { keys: Vec::new(), ..range };
         self.distribution = Arc::new(training.distribution(&self.vocabulary));
         Ok(())
     }
@@ -338,9 +326,7 @@ impl LinesWorker<'_> {
             Passed::Lines(chunk) => {
                 let mut cleaned = Vec::new();
                 self.lines.clean(&chunk.lines, &mut cleaned)?;
-                self.reached.place.pass(&chunk);
-                self.reached.n_trained += chunk.n_lines - chunk.n_long;
-                self.reached.n_skipped = n_skipped;
+                self.reached.pass(&chunk, n_skipped);
                 self.reached.is_end = false;
                 Ok(Block::Lines(cleaned))
             }
@@ -349,11 +335,9 @@ impl LinesWorker<'_> {
                 self.lines.report_skipped();
                 Ok(Block::None)
             }
-            // A process that stopped has left nothing.
-            Passed::Resumed(left) if left.n_lost.is_none() && self.reached.is_end => Ok(Block::None),
+            Passed::Resumed(left) if self.reached.has_nothing_of(&left) => Ok(Block::None),
             Passed::Resumed(left) => {
-                self.reached.place.lose(&left);
-                self.reached.n_lost += left.n_lost.unwrap_or_default();
+                self.reached.lose(&left);
                 tell_resumed(&left);
                 // The place has changed.
                 Ok(Block::Lines(Vec::new()))
@@ -431,14 +415,9 @@ impl LinesWorker<'_> {
     fn read_rows(&mut self, moment: Moment) -> Result<()> {
         let Self { client, training, words, .. } = self;
         words.read_counts(client, training)?;
-        let n_words = words.vocabulary.n_words() as u32;
-        for from in (0..n_words).step_by(ROWS_AT_ONCE) {
-            let rows: Vec<u32> = (from..n_words.min(from.saturating_add(ROWS_AT_ONCE as u32))).collect();
-            let rows = vec![rows.clone(), rows];
-            let pulled = client.pulled(client.pull(moment, reads(&rows))?)?;
-            training.write(&rows, &pulled.values);
-        }
-        check_vectors(training, n_words as usize, None)?;
+        let n_words = words.vocabulary.n_words();
+        read_rows(client, training, moment, n_words as u64)?;
+        check_vectors(training, n_words, None)?;
         if let Some(progress) = &mut self.progress {
             self.comparisons.compare_tables(training, &words.vocabulary, progress);
         }

@@ -23,7 +23,7 @@ use crate::arguments::Train;
 /// Time between two lines.
 pub(super) const INTERVAL: Duration = Duration::from_secs(5);
 /// Rows that are read at once for the model.
-pub(super) const ROWS_AT_ONCE: usize = 1 << 16;
+const ROWS_AT_ONCE: usize = 1 << 16;
 
 /// What a worker or rank runs with.
 pub(super) struct Steps<'a> {
@@ -318,10 +318,15 @@ impl<'a, M: Model> ProcessSteps<'a, M> {
 
 /// Reads all rows from the servers.
 pub(super) fn read_all<M: Model>(client: &Client, model: &mut M, moment: Moment) -> Result<()> {
+    let n_rows = model.specs("").iter().map(|spec| spec.n_rows).max().unwrap_or_default();
+    read_rows(client, model, moment, n_rows)
+}
+
+/// Reads the first rows of each table from the servers.
+pub(super) fn read_rows<M: Model>(client: &Client, model: &mut M, moment: Moment, n_rows: u64) -> Result<()> {
     let specs = model.specs("");
-    let n_rows = specs.iter().map(|spec| spec.n_rows).max().unwrap_or_default();
     for from in (0..n_rows).step_by(ROWS_AT_ONCE) {
-        let rows = rows_from(&specs, from, ROWS_AT_ONCE as u64);
+        let rows = rows_from(&specs, from, (n_rows - from).min(ROWS_AT_ONCE as u64));
         let pulled = client.pulled(client.pull(moment, reads(&rows))?)?;
         model.write(&rows, &pulled.values);
     }

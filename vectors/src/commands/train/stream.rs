@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use corpus::encoding::UTF_8;
 use embeddings::skipgram::Decay;
 use launch::interrupt::{Interrupts, Requested};
-use reading::{Keep, Passed, Place, Resumed, SequenceOptions, read_sequence};
+use reading::{Chunk, Keep, Passed, Place, Resumed, SequenceOptions, read_sequence};
 use report::whole;
 use serde::{Deserialize, Serialize};
 use training::tell::tell;
@@ -49,6 +49,26 @@ pub(super) struct StreamCheckpoint {
     pub(super) n_lost: u64,
     /// Whether the process stopped after it, so that no line was read since.
     pub(super) is_end: bool,
+}
+
+impl StreamCheckpoint {
+    /// Moves behind lines that are trained on. `n_skipped` lines were skipped before them.
+    pub(super) fn pass(&mut self, chunk: &Chunk, n_skipped: u64) {
+        self.place.pass(chunk);
+        self.n_trained += chunk.n_lines - chunk.n_long;
+        self.n_skipped = n_skipped;
+    }
+
+    /// Moves behind what a killed process had read.
+    pub(super) fn lose(&mut self, left: &Resumed) {
+        self.place.lose(left);
+        self.n_lost += left.n_lost.unwrap_or_default();
+    }
+
+    /// Whether there is nothing to report: a process that stopped has left nothing.
+    pub(super) fn has_nothing_of(&self, left: &Resumed) -> bool {
+        left.n_lost.is_none() && self.is_end
+    }
 }
 
 /// What the thread that reads passes on, and the number of lines that were skipped before it.
@@ -361,25 +381,21 @@ impl<M: StreamModel> Stream<'_, M> {
                                 lines.report_skipped();
                                 continue;
                             }
-                            // A process that stopped has left nothing.
-                            Passed::Resumed(left) if left.n_lost.is_none() && reached.is_end => continue,
+                            Passed::Resumed(left) if reached.has_nothing_of(&left) => continue,
                             Passed::Resumed(left) => {
                                 // Before the checkpoint that accounts for it, so that a kill in between hides no loss.
                                 tell_resumed(&left);
                                 if left.n_lost == Some(0) {
                                     continue;
                                 }
-                                reached.place.lose(&left);
-                                reached.n_lost += left.n_lost.unwrap_or_default();
+                                reached.lose(&left);
                                 break Ok(Ended::Checkpoint);
                             }
                         };
                         if let Err(error) = lines.clean(&chunk.lines, &mut cleaned) {
                             break Err(error);
                         }
-                        reached.place.pass(&chunk);
-                        reached.n_trained += chunk.n_lines - chunk.n_long;
-                        reached.n_skipped = n_skipped;
+                        reached.pass(&chunk, n_skipped);
                         if let Err(error) = learning.learn(&cleaned) {
                             break Err(error);
                         }
